@@ -24,6 +24,10 @@ use std::time::{Duration, Instant};
 
 /// Bytes that an account takes from its session at once, and a session from the server.
 const CHUNK: u64 = 64 << 10;
+/// Bytes that a session takes from the server at once while it holds less than a chunk: thousands of sessions hold a little each.
+const PIECE: u64 = 16 << 10;
+/// Bytes of a client's session that does nothing: its state, its task, its buffers. Nobody is asked for these.
+pub(crate) const CONNECTION: u64 = 32 << 10;
 /// The most that a session holds which holds little: this part of the server's limit, but a chunk at least and `LITTLE_MAX` at most.
 const LITTLE: u64 = 1024;
 const LITTLE_MAX: u64 = 1 << 20;
@@ -158,6 +162,8 @@ pub struct SessionMemory {
     /// Bytes that it has taken from the server; each change of it is one of the server's counter.
     reserved: AtomicU64,
     server: Arc<ServerMemory>,
+    /// Bytes that it has of the server's beside those, for as long as it is there.
+    standing: u64,
     /// Ends its statement.
     kill: Option<Arc<KillFlag>>,
 }
@@ -175,17 +181,18 @@ impl SessionMemory {
     /// The memory of no client of this database.
     #[must_use]
     pub fn of(server: Arc<ServerMemory>) -> SessionMemory {
-        SessionMemory::new(server, None)
+        SessionMemory::new(server, 0, None)
     }
 
-    fn new(server: Arc<ServerMemory>, kill: Option<Arc<KillFlag>>) -> SessionMemory {
-        SessionMemory { used: AtomicU64::new(0), reserved: AtomicU64::new(0), server, kill }
+    fn new(server: Arc<ServerMemory>, standing: u64, kill: Option<Arc<KillFlag>>) -> SessionMemory {
+        SessionMemory { used: AtomicU64::new(0), reserved: AtomicU64::new(0), server, standing, kill }
     }
 
     /// Of a client of this database, whose statement `kill` ends.
     #[must_use]
     pub fn of_client(server: Arc<ServerMemory>, kill: Arc<KillFlag>) -> Arc<SessionMemory> {
-        let session = Arc::new(SessionMemory::new(server.clone(), Some(kill)));
+        let session = Arc::new(SessionMemory::new(server.clone(), CONNECTION, Some(kill)));
+        server.used.fetch_add(CONNECTION, Ordering::Relaxed);
         server.clients.lock().add(&session);
         session
     }
@@ -225,7 +232,8 @@ impl SessionMemory {
             return Err(SqlError::memory_exceeded(own, "connection_memory_limit"));
         }
         self.server.collect(all);
-        let missing = used.saturating_sub(self.reserved.load(Ordering::Relaxed)).next_multiple_of(CHUNK);
+        let piece = if used <= CHUNK { PIECE } else { CHUNK };
+        let missing = used.saturating_sub(self.reserved.load(Ordering::Relaxed)).next_multiple_of(piece);
         let server = self.server.used.fetch_add(missing, Ordering::Relaxed) + missing;
         if server > all && (server - all > all / BEYOND || !self.may_go_beyond(used, limit, need)) {
             self.server.used.fetch_sub(missing, Ordering::Relaxed);
@@ -256,8 +264,9 @@ impl SessionMemory {
     fn give_back(&self, bytes: u64) {
         let used = self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes;
         let reserved = self.reserved.load(Ordering::Relaxed);
-        // One chunk stays with who has something, so that what grows and shrinks by turns takes none.
-        let kept = if used == 0 { 0 } else { used.next_multiple_of(CHUNK) + CHUNK };
+        // One chunk stays with who has much, so that what grows and shrinks by turns takes none.
+        let kept =
+            if used < CHUNK { used.next_multiple_of(PIECE) } else { used.next_multiple_of(CHUNK) + CHUNK };
         let exchange = |kept| {
             self.reserved.compare_exchange(reserved, kept, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
@@ -270,7 +279,7 @@ impl SessionMemory {
 impl Drop for SessionMemory {
     fn drop(&mut self) {
         let reserved = *self.reserved.get_mut();
-        self.server.give_back(reserved);
+        self.server.give_back(reserved + self.standing);
     }
 }
 

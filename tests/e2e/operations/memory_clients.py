@@ -453,6 +453,34 @@ def branches(server):
     other.close()
 
 
+def transactions(server):
+    """What open transactions hold counts from its first pages on, and the last row of a statement with them: there may be thousands."""
+    root = Session(server)
+    held = lambda: int(root("SHOW GLOBAL STATUS LIKE 'Global_connection_memory'")[0][1])  # noqa: E731
+    root.run("CREATE TABLE own.open (id INT PRIMARY KEY, v LONGTEXT)", "CREATE TABLE own.long (v LONGTEXT)",
+             "INSERT INTO own.long VALUES (REPEAT('x', 200000))")
+    opened = [hungry(server) for _ in range(50)]
+    idle = held()
+    for at, session in enumerate(opened):
+        session.run("BEGIN", f"INSERT INTO own.open SELECT {at}, v FROM own.long")
+        yield "one row each"
+    expect(held() - idle > 50 * 200_000, f"{held() - idle} bytes are counted for 50 open transactions of 200 KB")
+    for session in opened:
+        session("ROLLBACK")
+    expect(held() < idle + MIB, f"{held() - idle} bytes are counted behind 50 rollbacks")
+    for session in opened:
+        session("BEGIN")
+        for at in range(20):
+            session(f"INSERT INTO own.open SELECT CONNECTION_ID() * 100 + {at}, LEFT(v, 2000) FROM own.long")
+        yield "twenty rows each"
+    expect(held() - idle > 50 * 40_000, f"{held() - idle} bytes are counted for 50 open transactions of 40 KB")
+    for session in opened:
+        session.close()
+    wait_for(lambda: held() < idle - 49 * 16384, lambda: f"{held()} bytes are counted when all have gone, {idle} when they did nothing")
+    root("DROP TABLE own.open, own.long")
+    root.close()
+
+
 def others(server):
     """Who holds less goes on below and beyond the limit, and the largest gives way: its statement, and no other."""
     largest, smaller = hungry(server), [hungry(server) for _ in range(2)]
@@ -506,7 +534,7 @@ def run(parts):
 def main():
     named = lambda parts: [part for part in parts if not sys.argv[1:] or part.__name__ in sys.argv[1:]]  # noqa: E731
     # Definitions take from the limit what statements of others would have.
-    for parts in ((documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, functions, attributes, called, names, others), (catalog,), (definitions,), (branches,)):
+    for parts in ((documents, rows, long_texts, long_data, prepared, halves, locks, savepoints, other_things, functions, attributes, called, names, transactions, others), (catalog,), (definitions,), (branches,)):
         if named(parts):
             run(named(parts))
 

@@ -50,6 +50,9 @@ pub struct CacheSettings {
 /// The approximate number of bytes per write of final events.
 const LARGE_RUN: u64 = 256 << 10;
 
+/// Bytes of memory that a cache keeps for the next transaction: thousands of sessions that do nothing have one.
+const KEPT: usize = 16 << 10;
+
 impl CacheSettings {
     /// MySQL's defaults: 32 KiB in memory, no limit in all.
     #[must_use]
@@ -390,7 +393,7 @@ impl TrxCache {
         self.spill = None;
         self.large = None;
         self.memory.clear();
-        if self.memory.capacity() > 64 * 1024 {
+        if self.memory.capacity() > KEPT {
             self.memory = Vec::new();
         }
         self.events = 0;

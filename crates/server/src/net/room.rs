@@ -1,13 +1,13 @@
 //! The memory of a connection's buffers: asked for before they grow, given back when they go.
 //!
-//! Small buffers are not counted: every connection has them.
+//! A buffer of the size that a connection keeps between commands is not counted.
 
 use omnibus_sql::SqlResult;
 use omnibus_sql::memory::{Account, MemoryLimits, SessionMemory};
 use std::sync::Arc;
 
 /// The bytes that a buffer has without asking.
-const FREE: usize = 64 << 10;
+const FREE: usize = 16 << 10;
 
 /// The account of one buffer.
 #[derive(Debug)]

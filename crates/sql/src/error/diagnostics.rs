@@ -72,7 +72,7 @@ pub struct Diagnostics {
 /// Bytes of a message that are kept: some have the value that they complain of.
 const LONGEST_MESSAGE: usize = 512;
 /// Bytes of conditions that nobody counts: most statements have few.
-const FREE: usize = 16 << 10;
+const FREE: usize = 4 << 10;
 
 /// The part of a message that is kept.
 pub(super) fn kept(message: &str) -> &str {

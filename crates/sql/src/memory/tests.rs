@@ -72,7 +72,7 @@ fn who_holds_little_goes_on_beyond_the_servers_limit_and_who_holds_much_does_not
 #[test]
 fn the_session_that_holds_most_gives_way_to_the_others() {
     let server = Arc::new(ServerMemory::default());
-    let limits = settings(u64::MAX, 64 * CHUNK);
+    let limits = settings(u64::MAX, 64 * CHUNK + 3 * CONNECTION);
     let kills = [(); 3].map(|()| Arc::new(KillFlag::default()));
     let mut clients = kills.clone().map(|kill| Account::new(&SessionMemory::of_client(server.clone(), kill)));
     let chunks = |n: u64| (n * CHUNK) as usize;
@@ -107,6 +107,26 @@ fn thousands_of_small_things_are_counted_as_what_they_are() {
     assert_eq!(session.server().used(), 10 * CHUNK, "chunks of the server's");
     drop(held);
     assert_eq!((session.used(), session.server().used()), (0, 0));
+}
+
+/// MEMORY-1.
+#[test]
+fn thousands_of_connections_count_with_the_little_that_each_has() {
+    let server = Arc::new(ServerMemory::default());
+    let client = || SessionMemory::of_client(server.clone(), Arc::new(KillFlag::default()));
+    let clients = [(); 100].map(|()| client());
+    assert_eq!(server.used(), 100 * CONNECTION, "who does nothing");
+    let limits = MemoryLimits { connection: u64::MAX, server: 100 * (CONNECTION + PIECE) };
+    let mut held = clients.each_ref().map(Account::new);
+    held.iter_mut().for_each(|account| account.grow_exactly(10_000, limits).unwrap());
+    assert_eq!(server.used(), 100 * (CONNECTION + PIECE), "a piece each, and no chunk");
+    for account in &mut held {
+        let mut more = account.like();
+        more.grow_within(4 * CHUNK as usize, MemoryLimits::default()).unwrap();
+    }
+    assert_eq!(server.used(), 100 * (CONNECTION + PIECE), "and no more behind a statement that had much");
+    drop((held, clients));
+    assert_eq!(server.used(), 0);
 }
 
 #[test]

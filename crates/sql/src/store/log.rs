@@ -41,6 +41,11 @@ impl TrxLog {
         self.events.begin(info);
     }
 
+    /// Bytes of memory that the events take.
+    pub(super) fn held(&self) -> u64 {
+        self.cache.len() - self.cache.spilled()
+    }
+
     /// The transaction is over.
     pub(super) fn end(&mut self) {
         self.cache.clear();

@@ -2,8 +2,8 @@
 //!
 //! Both stay until it ends. Writes beyond `tmp_table_size`, or for which a limit has no room, go to files in `tmpdir`, and the engine
 //! reads them there until it has them in its own. Locks stay in memory: those of a transaction that has so many that they do not fit
-//! the limits become locks of whole indexes, and it fails where it grows if they can not. Small ones, which nearly all are, are not
-//! counted.
+//! the limits become locks of whole indexes, and it fails where it grows if they can not. Its events count, too, as far as they are in
+//! memory. Small ones, which nearly all are, are not counted: thousands of them may be open.
 //!
 //! Under a protocol of two phases, and where the log has all writes as one private event (`sql_log_bin=0`), writes stay in memory.
 
@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Bytes that a transaction has without asking.
-const FREE: u64 = 256 << 10;
-/// Bytes that are asked for at once.
+const FREE: u64 = 16 << 10;
+/// Bytes that are asked for at once by a transaction that has as many; a smaller one doubles.
 const STEP: u64 = 256 << 10;
 /// Most bytes of a row's lock: its key, its entry in the lock table, and its place among the transaction's own.
 const LOCK: u64 = 256;
@@ -75,16 +75,18 @@ pub(super) struct TrxMemory {
     counted: u64,
     /// Bytes of locks, at most: a row that is read again is counted again.
     locked: u64,
+    /// Bytes of events.
+    events: u64,
 }
 
 impl TrxMemory {
     pub(super) fn new(session: &Arc<SessionMemory>) -> TrxMemory {
-        TrxMemory { account: Account::new(session), counted: FREE, locked: 0 }
+        TrxMemory { account: Account::new(session), counted: FREE, locked: 0, events: 0 }
     }
 
     /// Another transaction's, of the same session.
     pub(super) fn another(&self) -> TrxMemory {
-        TrxMemory { account: self.account.like(), counted: FREE, locked: 0 }
+        TrxMemory { account: self.account.like(), counted: FREE, locked: 0, events: 0 }
     }
 
     /// An account of something else that belongs to the session.
@@ -108,16 +110,27 @@ impl TrxMemory {
         Ok(())
     }
 
+    /// Its events take so many bytes of memory.
+    #[inline]
+    pub(super) fn logged(&mut self, bytes: u64) {
+        self.events = bytes;
+    }
+
     /// A row was locked or changed.
     #[inline]
-    pub(super) fn touched(&mut self, room: &Room, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
+    pub(super) fn touched(&mut self) {
         self.locked += LOCK;
+    }
+
+    /// Asks for what it holds now.
+    #[inline]
+    pub(super) fn count(&mut self, room: &Room, writes: &WriteSet, locks: &TrxLocks) -> SqlResult<()> {
         let bytes = self.bytes(writes);
         if bytes <= self.counted { Ok(()) } else { self.ask(room, writes, locks) }
     }
 
     fn bytes(&self, writes: &WriteSet) -> u64 {
-        writes.memory() as u64 + self.locked
+        writes.memory() as u64 + self.locked + self.events
     }
 
     #[cold]
@@ -127,24 +140,29 @@ impl TrxMemory {
         if bytes <= self.counted {
             return Ok(());
         }
-        let wanted = bytes.next_multiple_of(STEP);
+        let wanted = stepped(bytes);
         let limit = room.limits.connection.min(room.limits.server);
-        self.account.resize(wanted as usize, room.limits).map_err(|_| too_large(limit))?;
+        let more = wanted.saturating_sub(self.account.used()) as usize;
+        self.account.grow_exactly(more, room.limits).map_err(|_| too_large(limit))?;
         self.counted = wanted;
         Ok(())
     }
 
     /// A statement was undone: its locks stay.
-    pub(super) fn undone(&mut self, room: &Room, writes: &WriteSet) {
+    pub(super) fn undone(&mut self, writes: &WriteSet) {
         let bytes = self.bytes(writes);
-        self.counted = bytes.next_multiple_of(STEP).clamp(FREE, self.counted.max(FREE));
+        self.counted = stepped(bytes).clamp(FREE, self.counted);
         if self.counted > FREE {
-            // Less than before.
-            let _ = self.account.resize(self.counted as usize, room.limits);
+            self.account.shrink_to(self.counted);
         } else {
             self.account.clear();
         }
     }
+}
+
+/// The bytes that a transaction asks for that has so many.
+fn stepped(bytes: u64) -> u64 {
+    if bytes < STEP { bytes.next_power_of_two().max(FREE) } else { bytes.next_multiple_of(STEP) }
 }
 
 fn too_large(limit: u64) -> SqlError {

@@ -4,11 +4,12 @@
 //! Of each index a window is kept: what lies in a range of it, read in one go. A range within the window is answered from there. Windows
 //! are made only while ranges keep rising, and grow as long as they answer; where they do not pay, the next trial waits twice as
 //! long. Only consistent reads of a transaction that has written nothing come here, so a window is true for as long as its
-//! snapshot is read. It is forgotten with the attempt at the statement.
+//! snapshot is read. It is forgotten with the attempt at the statement, or where memory has no room for it.
 
+use crate::memory::{Account, MemoryLimits};
 use bytes::Bytes;
 use omnibus_engine::{CommitNo, EngineError, Snapshot};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 /// Ranges that must rise one after the other before a window is tried.
 const RISING: u32 = 4;
@@ -23,6 +24,8 @@ const MOST_PASSED: u32 = 1 << 12;
 const INDEXES: usize = 16;
 /// Bytes of a window beyond which it grows no further.
 const MOST_BYTES: usize = 1 << 18;
+/// Bytes of all windows that are not counted: most statements have less.
+const FREE: usize = 16 << 10;
 
 /// The windows of a statement.
 #[derive(Debug, Default)]
@@ -30,6 +33,8 @@ pub(super) struct Near {
     /// The snapshot that they are of.
     snapshot: CommitNo,
     indexes: Vec<Window>,
+    account: Option<Account>,
+    limits: MemoryLimits,
 }
 
 /// The pairs of one index that were read ahead.
@@ -44,6 +49,8 @@ struct Window {
     /// ... and below this.
     to: Bytes,
     pairs: Vec<(Bytes, Bytes)>,
+    /// Bytes of the pairs.
+    bytes: usize,
     /// No pair in front of this one is in the range that was asked for last.
     at: usize,
     /// Ranges that the window has answered.
@@ -64,10 +71,16 @@ impl Near {
         }
     }
 
-    /// One that knows nothing, with the room of this one.
-    pub(super) fn emptied(mut self) -> Near {
+    /// One that takes the memory of its windows there.
+    pub(super) fn counted(account: Account) -> Near {
+        Near { account: Some(account), ..Near::default() }
+    }
+
+    /// One that knows nothing, with the room of this one, for a statement within these limits.
+    pub(super) fn emptied(mut self, limits: MemoryLimits) -> Near {
         self.indexes.clear();
-        self
+        self.account.iter_mut().for_each(Account::clear);
+        Near { limits, ..self }
     }
 
     /// The pairs with keys from `from` on and below `to`, of one index, if they were read before or it is worth reading some more with them.
@@ -82,15 +95,30 @@ impl Near {
         let Some(space) = from.first_chunk::<4>().filter(|space| to.starts_with(*space)) else {
             return Ok(None);
         };
-        match self.indexes.iter().position(|window| window.space == *space) {
-            Some(at) => self.indexes[at].range(snapshot, from, to, most),
-            None => {
-                if self.indexes.len() < INDEXES {
-                    self.indexes.push(Window::new(*space, from));
-                }
-                Ok(None)
+        let Some(at) = self.indexes.iter().position(|window| window.space == *space) else {
+            if self.indexes.len() < INDEXES {
+                self.indexes.push(Window::new(*space, from));
             }
+            return Ok(None);
+        };
+        let before = self.indexes[at].bytes;
+        let found = self.indexes[at].range(snapshot, from, to, most)?;
+        let has_room = self.indexes[at].bytes <= before || self.has_room();
+        Ok(found.filter(|_| has_room).map(|found| &self.indexes[at].pairs[found]))
+    }
+
+    /// Asks for the memory of the windows. Where there is no room for them all are given up.
+    fn has_room(&mut self) -> bool {
+        let bytes = self.indexes.iter().map(|window| window.bytes).sum::<usize>();
+        let Some(account) = self.account.as_mut().filter(|account| bytes > FREE || account.used() > 0) else {
+            return true;
+        };
+        let has_room = account.resize(bytes, self.limits).is_ok();
+        if !has_room {
+            account.clear();
+            self.indexes.iter_mut().for_each(Window::give_up);
         }
+        has_room
     }
 }
 
@@ -103,6 +131,7 @@ impl Window {
             from: Bytes::new(),
             to: Bytes::new(),
             pairs: Vec::new(),
+            bytes: 0,
             at: 0,
             answered: 0,
             ahead: 0,
@@ -117,7 +146,7 @@ impl Window {
         from: &Bytes,
         to: &[u8],
         most: usize,
-    ) -> Result<Option<&[(Bytes, Bytes)]>, EngineError> {
+    ) -> Result<Option<Range<usize>>, EngineError> {
         if *from >= self.from && *to <= *self.to {
             self.answered += 1;
             return Ok(Some(self.pairs_of(from, to)).filter(|pairs| pairs.len() < most));
@@ -165,7 +194,7 @@ impl Window {
     fn empty(&mut self) {
         (self.from, self.to) = (Bytes::new(), Bytes::new());
         self.pairs.clear();
-        (self.at, self.answered) = (0, 0);
+        (self.at, self.answered, self.bytes) = (0, 0, 0);
     }
 
     /// Reads a range and some rows behind it.
@@ -175,16 +204,16 @@ impl Window {
         from: &Bytes,
         to: &[u8],
         most: usize,
-    ) -> Result<Option<&[(Bytes, Bytes)]>, EngineError> {
+    ) -> Result<Option<Range<usize>>, EngineError> {
         self.ahead = self.ahead.max(FIRST);
         let end = Bytes::from((u32::from_be_bytes(self.space) + 1).to_be_bytes().to_vec());
-        let (pairs, mut behind, mut bytes) = (&mut self.pairs, 0, 0);
+        let (pairs, bytes, mut behind) = (&mut self.pairs, &mut self.bytes, 0);
         let whole =
             snapshot.visit(Bound::Included(&from[..]), Bound::Excluded(&end[..]), &mut |key, value| {
                 behind += usize::from(&key[..] >= to);
-                bytes += key.len() + value.len();
+                *bytes += key.len() + value.len();
                 pairs.push((key.to_bytes(), value.to_bytes()));
-                behind < self.ahead && bytes < MOST_BYTES && (behind > 0 || pairs.len() < most)
+                behind < self.ahead && *bytes < MOST_BYTES && (behind > 0 || pairs.len() < most)
             })?;
         let known = match self.pairs.last() {
             // The next key that there can be.
@@ -202,14 +231,14 @@ impl Window {
     }
 
     /// The window's pairs of a range within it.
-    fn pairs_of(&mut self, from: &[u8], to: &[u8]) -> &[(Bytes, Bytes)] {
+    fn pairs_of(&mut self, from: &[u8], to: &[u8]) -> Range<usize> {
         if self.at.checked_sub(1).is_some_and(|before| self.pairs[before].0[..] >= *from) {
             self.at = 0;
         }
         let first = self.at + self.pairs[self.at..].partition_point(|(key, _)| key[..] < *from);
         self.at = first;
         let count = self.pairs[first..].iter().take_while(|(key, _)| key[..] < *to).count();
-        &self.pairs[first..first + count]
+        first..first + count
     }
 }
 
@@ -217,8 +246,10 @@ impl Window {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::memory::SessionMemory;
     use omnibus_engine::SnapshotIter;
     use std::collections::BTreeMap;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Default)]
@@ -305,7 +336,10 @@ mod tests {
 
     #[test]
     fn whatever_is_asked_the_answer_is_what_the_snapshot_has() {
-        let (pairs, mut near) = (Pairs::new(300, 5), Near::default());
+        let mut pairs = Pairs::new(300, 5);
+        pairs.pairs.values_mut().for_each(|value| *value = Bytes::from(vec![7; 300]));
+        let session = Arc::new(SessionMemory::default());
+        let mut near = Near::counted(Account::new(&session));
         let mut random = 1u64;
         let mut next = |below: u32| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -323,7 +357,10 @@ mod tests {
                 pairs.ask(&mut near, &from, &to);
             }
             if next(500) == 0 {
-                near = near.emptied();
+                // With room, and without any (MEMORY-1).
+                let connection = if next(2) == 0 { 0 } else { u64::MAX };
+                near = near.emptied(MemoryLimits { connection, server: u64::MAX });
+                assert_eq!(session.used(), 0);
             }
         }
     }

@@ -12,7 +12,9 @@ use super::lock::{Patience, Waits};
 use super::memory::Room;
 use super::read_ahead::Near;
 use crate::api::{Mode, SessionSettings};
+use crate::memory::{Account, SessionMemory};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// See the module's text.
 #[derive(Default)]
@@ -60,11 +62,17 @@ impl Attempt {
 }
 
 impl StatementScope {
+    /// Before the first statement of a session, whose memory is counted there.
+    pub(super) fn of(memory: &Arc<SessionMemory>) -> StatementScope {
+        let near = Near::counted(Account::new(memory));
+        StatementScope { attempt: Attempt { near, ..Attempt::default() }, ..StatementScope::default() }
+    }
+
     /// The scope of the attempt that follows, which is the first one of a statement or `again` one at the same.
     pub(super) fn next(self, attempt: Attempt, again: bool, snapshot_is_older: bool) -> StatementScope {
         StatementScope {
             // Lists are handed on empty: they keep their room.
-            attempt: Attempt { near: self.attempt.near.emptied(), ..attempt },
+            attempt: Attempt { near: self.attempt.near.emptied(attempt.room.limits), ..attempt },
             snapshot_is_older,
             awaited: self.awaited.filter(|_| again),
             auto: self.auto.next(again),

@@ -136,10 +136,18 @@ impl Transaction {
         if room.is_full(&self.writes) {
             self.spill(statement)?;
         }
-        if let Err(refused) = self.memory.touched(room, &self.writes, &locks.owned) {
-            self.make_room(refused, statement, locks)?;
-        }
+        self.memory.touched();
+        self.count(statement, locks)?;
         locks.budget.spend(ROW_TICKS)
+    }
+
+    /// Counts what it holds now.
+    #[inline]
+    pub(super) fn count(&mut self, statement: &StatementScope, locks: &LockSet) -> ExecResult<()> {
+        match self.memory.count(&statement.attempt.room, &self.writes, &locks.owned) {
+            Ok(()) => Ok(()),
+            Err(refused) => self.make_room(refused, statement, locks),
+        }
     }
 
     /// A limit has no room: writes go to a file. If that gives back little, record locks become those of whole indexes.
@@ -166,8 +174,8 @@ impl Transaction {
                 "a transaction's row locks do not fit memory: it locks whole indexes"
             );
         }
-        self.memory.touched(room, &self.writes, &locks.owned)?;
-        self.memory.undone(room, &self.writes);
+        self.memory.count(room, &self.writes, &locks.owned)?;
+        self.memory.undone(&self.writes);
         Ok(())
     }
 
@@ -176,7 +184,7 @@ impl Transaction {
     fn spill(&mut self, statement: &StatementScope) -> ExecResult<()> {
         statement.waits().may_block()?;
         self.memory.spill(&statement.attempt.room, &mut self.writes)?;
-        self.memory.undone(&statement.attempt.room, &self.writes);
+        self.memory.undone(&self.writes);
         Ok(())
     }
 

@@ -114,7 +114,7 @@ impl Trx {
         let view = SnapshotView::new(&shared, locks.rows.owned.stamp().clone(), budget.clone());
         locks.rows.watch.set_snapshot(view.watch());
         Trx {
-            statement: StatementScope::default(),
+            statement: StatementScope::of(memory),
             transaction: Transaction::new(TrxMemory::new(memory), Isolation::RepeatableRead),
             view,
             locks,
@@ -192,7 +192,7 @@ impl Trx {
         self.transaction.writes.rollback_to(marks.writes);
         self.locks.rows.set_changed_rows(marks.rows);
         self.temp.undo(marks.temp);
-        self.transaction.memory.undone(&self.statement.attempt.room, &self.transaction.writes);
+        self.transaction.memory.undone(&self.transaction.writes);
         self.log.cache.rollback_to(marks.cache).map_err(cache_error)
     }
 
@@ -212,6 +212,9 @@ impl Trx {
     pub(crate) fn complete_statement(&mut self) -> ExecResult<()> {
         self.locking().give_back_awaited()?;
         self.end_statement()?;
+        // Its last row is not counted yet, however large that is.
+        self.transaction.memory.logged(self.log.held());
+        self.transaction.count(&self.statement, &self.locks.rows)?;
         self.may_run_here()
     }
 

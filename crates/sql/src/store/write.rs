@@ -92,7 +92,7 @@ impl Trx {
                 Parts { counters: &mut self.counters, memory, room },
             );
         }
-        self.transaction.touch(&self.statement, &self.locks.rows)?;
+        count_change(self)?;
         let row_id = if table.def.hidden_key { Some(self.counters.next_row_id(table)?) } else { None };
         let key = match row_id {
             Some(id) => table.keys[0].hidden(id),
@@ -146,7 +146,7 @@ impl Trx {
             self.budget.spend(ROW_TICKS)?;
             return self.temp.delete(table, at, values);
         }
-        self.transaction.touch(&self.statement, &self.locks.rows)?;
+        count_change(self)?;
         let mut gone = Vec::with_capacity(table.keys.len() - 1);
         for codec in table.keys.iter().skip(1) {
             let entry = codec.entry(values, &at.key);
@@ -183,7 +183,7 @@ impl Trx {
             let (memory, room) = (&self.transaction.memory, &self.statement.attempt.room);
             return self.temp.update(table, change, Parts { counters: &mut self.counters, memory, room });
         }
-        self.transaction.touch(&self.statement, &self.locks.rows)?;
+        count_change(self)?;
         let (old_key, mut key) = (&change.at.key, change.at.key.clone());
         if table.keys[0].reads(change.changed) {
             key = table.keys[0].entry(change.new, &[]).key;
@@ -234,6 +234,13 @@ impl Trx {
         table.usage.update();
         Ok(None)
     }
+}
+
+/// Counts a row that is changed next.
+#[inline]
+fn count_change(trx: &mut Trx) -> ExecResult<()> {
+    trx.transaction.memory.logged(trx.log.held());
+    trx.transaction.touch(&trx.statement, &trx.locks.rows)
 }
 
 /// Keys of index entries that an update takes away, each with the entry that takes its place.
