@@ -125,7 +125,7 @@ fn a_transaction_has_a_bound() {
     let mut client = Client::new(&database);
     fill(&mut client);
     client.ok("CREATE TABLE u LIKE t");
-    client.session.state.settings.memory_limits.connection = 400 << 10;
+    client.session.state.settings.memory_limits.connection = 656 << 10;
     client.ok("BEGIN");
     client.ok("INSERT INTO u SELECT * FROM t WHERE id < 200");
     let (code, message) = client.error(
