@@ -2,10 +2,9 @@
 
 use crate::api::sql_mode;
 use crate::catalog::Table;
-use crate::error::{ExecResult, SqlResult};
+use crate::error::ExecResult;
 use crate::expr::sieve::{Sieve, Verdict};
 use crate::expr::{Context, Slot};
-use crate::memory::{Account, MemoryLimits};
 use crate::plan::physical::path::{Access, TableAccess};
 use crate::storage::Scan;
 use bytes::Bytes;
@@ -13,8 +12,6 @@ use std::sync::Arc;
 
 /// Rows from which on it is worth seeing which conditions can be asked so.
 const WORTH_A_SIEVE: f64 = 64.0;
-/// Bytes of a batch that are not counted: most have less. A join has a batch of each of its tables.
-const FREE: usize = 16 << 10;
 
 /// Rows that were read together, and how many of them have come.
 #[derive(Default)]
@@ -23,7 +20,6 @@ pub(super) struct Batch {
     pub(super) at: usize,
     /// They are known to meet the path's conditions.
     pub(super) sifted: bool,
-    account: Option<Account>,
 }
 
 /// Entries of an index that covers what is wanted, and how many of them have come.
@@ -38,20 +34,6 @@ impl Batch {
     pub(super) fn begin(&mut self) {
         self.rows.clear();
         (self.at, self.sifted) = (0, false);
-    }
-
-    /// Counts what was read together.
-    ///
-    /// # Errors
-    /// 3170: a limit says no.
-    pub(super) fn count(&mut self, entries: &Entries, keys: &[Bytes], cx: &Context<'_>) -> SqlResult<()> {
-        let of_pairs = entries.pairs.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-        let bytes = of_pairs + self.rows.iter().chain(keys).map(Bytes::len).sum::<usize>();
-        if bytes <= FREE && self.account.is_none() {
-            return Ok(());
-        }
-        let account = self.account.get_or_insert_with(|| Account::new(&cx.session.connection.memory));
-        account.resize(bytes, MemoryLimits::of(&cx.session.settings))
     }
 
     /// Reads a batch, without the rows that a sieve refuses: how many these were.

@@ -541,7 +541,6 @@ impl<'p> RowReader<'p> {
                             None => cx.storage.fetch(table, scan, &mut self.batch.rows, want)?,
                         }
                     }
-                    self.batch.count(&self.entries, &self.keys, cx)?;
                     if self.grow {
                         self.want = (self.want * 4).min(LAST_BATCH);
                     }
