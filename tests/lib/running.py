@@ -43,9 +43,9 @@ class Running:
     def __init__(self, job):
         self.job, self.started = job, time.monotonic()
         self.output = tempfile.TemporaryFile()
-        # What it leaves there goes with it, unless it fails. Others' accounts come through, as some tests are theirs.
+        # What it leaves there goes with it, unless it fails. As in any folder for temporary files other accounts write there, too.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="omnibus-"))
-        self.folder.chmod(0o711)
+        self.folder.chmod(0o1777)
         limit = ["timeout", "--foreground", "--kill-after=60", str(job.budget_s)]
         # In a process group of its own, so that what it leaves ends with it.
         self.process = subprocess.Popen([*limit, *job.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self.output,

@@ -231,8 +231,9 @@ def page(server, port, directory):
     minutes = re.findall(r'class="minute"[^>]*>(\d\d:\d\d)<', dom)
     expect(len(minutes) >= 15, f"times of the axis: {minutes}")
     expect(all(f">{title}</h2>" in dom for title in ("Oldest open transactions", "Running statements", "Room")), "cards")
-    kept = rf"Connection {holder.db.thread_id()} keeps the versions of [0-9]+ transactions, at most [0-9.]+ [KM]?i?B"
-    expect(re.search(kept, dom), "who keeps old versions, and how much")
+    kept = rf"Connection {holder.db.thread_id()} keeps the versions of [0-9.]+ ?[kM]? transactions, at most [0-9.]+ [KMG]?i?B"
+    told = re.findall("keeps the versions[^<]*", dom)
+    expect(re.search(kept, dom), f"who keeps old versions, and how much: {told}")
     expect(re.search(r'data-head="held by"[^>]*>[0-9]+ root', dom), "who is in the way")
     expect(re.search(r'data-head="now"[^>]*>[0-9.]+ [KMGT]iB free of', dom), "the room that is left, each value with its name on a phone")
     expect("NaN" not in dom and "undefined" not in dom and "Infinity" not in dom, "numbers")
